@@ -139,7 +139,7 @@ def questions(
 
     found = Taxonomy.load(taxonomy).category(category)
     nine = Questions(folder).of(found)
-    _print_json(dataclasses.asdict(nine)) if as_json else print_questions(found, nine)
+    _print_json(dataclasses.asdict(nine) | {"category": found.id}) if as_json else print_questions(nine)
     return 0
 
 
@@ -270,9 +270,10 @@ def _score(chosen: list[Sample], parts: Scoring, options: ScoreOptions, as_json:
 
 
 def _write_report(run_dir: Path) -> Path:
-    from healbench.report import report_of
+    from healbench.report import write_report
+    from healbench.report.source import report_source
 
-    return report_of(run_dir)
+    return write_report(run_dir, report_source(run_dir))
 
 
 def _print_json(content: Any) -> None:

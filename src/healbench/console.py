@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -17,7 +18,7 @@ from healbench.questions import VIEWER_OF_HUMAN, ask
 from healbench.taxonomy import Taxonomy
 from healbench.types import DIMENSIONS, Category, QuestionSet, Sample
 
-_out = Console(soft_wrap=True, highlight=False)
+_out = Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else 160)
 _err = Console(stderr=True)
 
 _SHOWN = 40
@@ -94,8 +95,9 @@ def print_category(category: Category, taxonomy: Taxonomy) -> None:
         _out.print(Text(f"  {name + ':':<17}{value}"))
 
 
-def print_questions(category: Category, questions: QuestionSet) -> None:
+def print_questions(questions: QuestionSet) -> None:
     """The nine questions as a human rater is asked them."""
+    category = questions.category
     _out.print(Text(f"{category.id}  {category.name}", style="bold"))
     for dimension in DIMENSIONS:
         _out.print(Text(f"\n{dimension}", style="bold"))
@@ -132,7 +134,9 @@ def print_scores(rows: Sequence[dict[str, Any]], notice: str) -> None:
         _out.print(f"Means over {len(scored)}: {means}.  total = alignment + 2·heal + quality (4-40).")
     suggested = sum(r["category_source"] == "suggested" for r in rows)
     if suggested:
-        _out.print(f"{suggested} categories were suggested from the picture; check them, or name one with --category.")
+        _out.print(
+            f"~ {suggested} categories were suggested from the picture; check them, or name one with --category."
+        )
     borrowed = sum(r["text_source"] == "category" for r in rows)
     if borrowed:
         _out.print(f"{borrowed} texts are the definition of their category; give your own with --text.")
@@ -142,15 +146,16 @@ def print_scores(rows: Sequence[dict[str, Any]], notice: str) -> None:
 
 def _table(rows: Sequence[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("picture", "category", *DIMENSIONS, "total", "verdict"):
-        numeric = column in (*DIMENSIONS, "total")
-        table.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
+    table.add_column("picture", overflow="ellipsis", no_wrap=True, min_width=12)
+    table.add_column("category", overflow="ellipsis", no_wrap=True, min_width=12)
+    for column in ("align.", "heal", "quality", "total"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("verdict", overflow="fold")
     for row in rows:
         numbers = ["–" if row[n] is None else f"{row[n]:.2f}" for n in (*DIMENSIONS, "total")]
-        category = Text(row["category"] or "–")
-        if row["category_source"] == "suggested":
-            category.append(" (suggested)", style="dim")
-        table.add_row(Text(row["id"]), category, *numbers, _verdict(row))
+        category = (row["category"] or "–").rsplit("/", 1)[-1]
+        mark = "~" if row["category_source"] == "suggested" else ""
+        table.add_row(Text(row["id"]), Text(mark + category), *numbers, Text(_verdict(row)))
     return table
 
 

@@ -103,7 +103,7 @@ class Questions:
         if category.fine not in file.fine:
             raise UsageError(f"no questions for {category.id!r}: {path} has none for {category.fine!r}; add them there")
         questions = tuple(q for dimension in DIMENSIONS for q in _three(file, category.fine, dimension))
-        return QuestionSet(category.id, questions, question_digest(category.id, questions), self.provenance)
+        return QuestionSet(category, questions, question_digest(category.id, questions), self.provenance)
 
 
 def question_digest(category: str, questions: tuple[Question, ...]) -> str:

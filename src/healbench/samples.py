@@ -81,15 +81,15 @@ def with_defaults(samples: Iterable[Sample], text: str | None, category: str | N
 
 
 def sample_row(sample: Sample) -> dict[str, Any]:
-    """The sample as one line of a run's `samples.jsonl`."""
+    """The sample as one line of a run's `samples.jsonl`; paths are absolute, so that the run folder can be moved."""
     row: dict[str, Any] = {
         "id": sample.id,
-        "image": str(sample.image),
+        "image": str(sample.image.absolute()),
         "text": sample.text,
         "category": sample.category,
     }
     if sample.source_image is not None:
-        row["source_image"] = str(sample.source_image)
+        row["source_image"] = str(sample.source_image.absolute())
     if sample.instruction is not None:
         row["instruction"] = sample.instruction
     return {**row, **sample.extra}

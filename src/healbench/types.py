@@ -161,7 +161,7 @@ class QuestionSet:
         provenance: who wrote the set and who has reviewed it.
     """
 
-    category: str
+    category: Category
     questions: tuple[Question, ...]
     digest: str
     provenance: str

@@ -1,4 +1,4 @@
-"""The embedded `Embedder`: puts a picture among texts by the meaning of the classes it shows (ConSE, Norouzi et al. 2014)."""
+"""The embedded `Embedder`: a picture among texts by the meaning of its classes (ConSE, Norouzi et al. 2014)."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ each file is shared by all objects and threads. Nothing here needs torch or a do
 """
 
 import functools
+import hashlib
 import json
 import threading
 from importlib import resources
@@ -21,6 +22,9 @@ from healbench.errors import SetupError
 _Floats = NDArray[np.float32]
 _INPUT_SIDES = {"lite0": 224, "lite2": 260}
 _loading = threading.RLock()
+
+REVISION = "1"
+"""To be raised with every change of code that moves an offline rating."""
 
 
 def read_weights(name: str) -> bytes:
@@ -156,3 +160,11 @@ class SentenceEncoder:
         result: _Floats = vector
         result.flags.writeable = False
         return result
+
+
+@functools.cache
+def weights_digest() -> str:
+    """sha256 over what the offline ratings depend on: the manifests of the weights, the concepts and the revision."""
+    folder = resources.files("healbench.models.offline")
+    parts = [read_weights("MANIFEST.json"), read_weights("CALIBRATION.json"), (folder / "concepts.yaml").read_bytes()]
+    return hashlib.sha256(b"\0".join([*parts, REVISION.encode()])).hexdigest()

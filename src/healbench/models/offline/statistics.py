@@ -1,7 +1,8 @@
 """Plain measurements of a picture's pixels: exposure, contrast, colour, sharpness, noise, compression.
 
 Each has a name that a rationale can quote and a source. They are measured on the picture reduced to 512 pixels on its
-long side, since that is how large a person sees it; compression is measured on the original pixels, where the 8×8 grid is.
+long side, since that is how large a person sees it; compression is measured on the original pixels, where its 8×8
+grid is.
 """
 
 from __future__ import annotations
