@@ -67,7 +67,10 @@ def test_a_row_keeps_its_own_keys_and_finds_its_picture_beside_the_file(tmp_path
         ('{"id": "a"', "samples.jsonl:2: not JSON"),
         ("[1, 2]", "samples.jsonl:2: not a JSON object"),
         ('{"id": "b"}', "samples.jsonl:2: image: this key is missing"),
-        ('{"id": "b", "image": "b.png", "text": "  "}', "samples.jsonl:2: text: is empty; fill it or leave the key out"),
+        (
+            '{"id": "b", "image": "b.png", "text": "  "}',
+            "samples.jsonl:2: text: is empty; fill it or leave the key out",
+        ),
         ('{"id": "b", "image": ""}', "samples.jsonl:2: image: is empty; fill it"),
         ('{"id": 7, "image": "b.png"}', "samples.jsonl:2: id: Input should be a valid string"),
         ('{"id": "b", "image": "b.png", "category": "napping_ct"}', "did you mean quiet_company/napping_cat"),

@@ -32,7 +32,15 @@ def folder(path: Path, **change: Any) -> RunFolder:
 def row(name: str, total: float | None = 20.0, **change: Any) -> dict[str, Any]:
     unscored = None if total is not None else {"code": "timeout", "message": "slow"}
     key = dict.fromkeys(("image_sha256", "text", "category", "judge", "judge_digest", "question_digest"), "same")
-    return {"id": name, **key, "prompt_digest": None, "params": {}, "version": "0", "total": total, "unscored": unscored} | change
+    return {
+        "id": name,
+        **key,
+        "prompt_digest": None,
+        "params": {},
+        "version": "0",
+        "total": total,
+        "unscored": unscored,
+    } | change
 
 
 def test_rows_and_run_json_are_there_after_a_run_and_at_the_next_start(tmp_path: Path) -> None:
@@ -57,8 +65,9 @@ def test_the_same_row_again_is_not_written_twice(tmp_path: Path) -> None:
 def test_other_settings_are_refused_and_named(tmp_path: Path) -> None:
     with folder(tmp_path) as run:
         run.append(row("a"))
-    with pytest.raises(RunFolderError, match="judge: toy before, offline now.*choose another --out"), folder(
-        tmp_path, judge="offline"
+    with (
+        pytest.raises(RunFolderError, match="judge: toy before, offline now.*choose another --out"),
+        folder(tmp_path, judge="offline"),
     ):
         pass
     with pytest.raises(RunFolderError, match="command: score before, run now"), folder(tmp_path, command="run"):
@@ -165,8 +174,9 @@ def test_a_second_process_is_refused_with_the_first_ones_id(tmp_path: Path) -> N
     with start(tmp_path, 3, "wait") as first:
         assert first.stdout is not None
         assert first.stdout.readline() == "open\n"
-        with pytest.raises(RunFolderError, match=rf"another process \({first.pid}\) is working in this run folder"), folder(
-            tmp_path
+        with (
+            pytest.raises(RunFolderError, match=rf"another process \({first.pid}\) is working in this run folder"),
+            folder(tmp_path),
         ):
             pass
         first.communicate("")

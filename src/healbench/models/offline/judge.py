@@ -21,7 +21,7 @@ from healbench.errors import UsageError
 from healbench.models.offline.content import Content
 from healbench.models.offline.features import Floats, features, look, names
 from healbench.models.offline.networks import damaged, read_weights, weights_digest
-from healbench.models.offline.rationale import rationale
+from healbench.models.offline.rationale import Moved, rationale
 from healbench.types import (
     DIMENSIONS,
     RATING_MAX,
@@ -59,6 +59,10 @@ class Head:
     def contributions(self, values: Floats) -> Floats:
         """What each feature adds to or takes from the mean rating, in points, shape (3, features)."""
         return np.asarray(self.weights * ((values - self.mean) / self.scale))
+
+    def moved(self, values: Floats) -> Moved:
+        """The evidence behind the mean of the three ratings."""
+        return Moved(self.contributions(values).mean(axis=0), values > self.mean)
 
     def ratings(self, values: Floats) -> Floats:
         """Three ratings before rounding, shape (3,)."""
@@ -120,12 +124,10 @@ class OfflineJudge:
     def _judge(self, picture: Picture, text: str, category: Category) -> Judgement:
         sight = look(self._content, picture.rgb)
         found = features(self._content, sight, text, category)
-        ratings = {d: self._heads[d].ratings(found.values[d]) for d in DIMENSIONS}
+        ratings = {d: head.ratings(found.values[d]) for d, head in self._heads.items()}
+        moved = {d: head.moved(found.values[d]) for d, head in self._heads.items()}
         return Judgement(
-            ratings={d: whole(three) for d, three in ratings.items()},
-            rationale=rationale(
-                sight, found, {d: self._heads[d].contributions(found.values[d]).mean(axis=0) for d in DIMENSIONS}
-            ),
+            ratings={d: whole(three) for d, three in ratings.items()}, rationale=rationale(sight, found, moved)
         )
 
 
