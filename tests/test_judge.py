@@ -12,13 +12,13 @@ from healbench.judge import heal_score, load_judge, score_samples
 from healbench.types import DIMENSIONS, FailureRule, HealScore, Judgement, Unscored, UnscoredCode
 from tests.toys import CAT, ToyJudge, picture, sample, scoring
 
-NINE = {d: (6, 7, 8) for d in DIMENSIONS}
+NINE = dict.fromkeys(DIMENSIONS, (6, 7, 8))
 
 
 def test_ratings_become_means_and_the_weighted_sum() -> None:
     score = heal_score(Judgement(ratings={"alignment": (9, 9, 9), "heal": (4, 5, 6), "quality": (6, 7, 9)}))
     assert isinstance(score, HealScore)
-    assert (score.alignment, score.heal, score.quality) == (9.0, 5.0, pytest.approx(22 / 3))
+    assert [score.alignment, score.heal, score.quality] == pytest.approx([9.0, 5.0, 22 / 3])
     assert score.total == pytest.approx(9 + 10 + 22 / 3)
     assert score.healing
 
@@ -121,8 +121,14 @@ def judged(tmp_path: Path, **change: Any) -> tuple[list[str], dict[str, Any]]:
 
 @pytest.mark.parametrize(
     "change",
-    [{"text": "b"}, {"category": "quiet_company/friendly_dog"}, {"digest": "2"}, {"pixels": True}, {"text": None}]
-    + [{"rule": FailureRule(mean_below=6)}],
+    [
+        {"text": "b"},
+        {"category": "quiet_company/friendly_dog"},
+        {"digest": "2"},
+        {"pixels": True},
+        {"text": None},
+        {"rule": FailureRule(mean_below=6)},
+    ],
 )
 def test_a_row_is_judged_again_when_anything_it_depends_on_changes(tmp_path: Path, change: dict[str, Any]) -> None:
     assert judged(tmp_path, **change)[0] == ["x.png"]

@@ -66,7 +66,7 @@ def test_other_settings_are_refused_and_named(tmp_path: Path) -> None:
     with folder(tmp_path) as run:
         run.append(row("a"))
     with (
-        pytest.raises(RunFolderError, match="judge: toy before, offline now.*choose another --out"),
+        pytest.raises(RunFolderError, match=r"judge: toy before, offline now.*choose another --out"),
         folder(tmp_path, judge="offline"),
     ):
         pass
@@ -93,7 +93,7 @@ def test_a_folder_of_something_else_is_no_run(tmp_path: Path) -> None:
         read_run(tmp_path)
     (tmp_path / "run.json").unlink()
     (tmp_path / "judgements.jsonl").write_text("")
-    with pytest.raises(RunFolderError, match="run.json is missing"), folder(tmp_path):
+    with pytest.raises(RunFolderError, match=r"run\.json is missing"), folder(tmp_path):
         pass
 
 

@@ -126,7 +126,7 @@ def test_a_mistake_is_named_with_its_line(tmp_path: Path, change: Any, line_hold
     found = [p for p in problems if message in p.message]
     assert found, problems
     assert line_holds in lines[found[0].line - 1]
-    with pytest.raises(UsageError, match="mine.yaml:[0-9]+: "):
+    with pytest.raises(UsageError, match=r"mine\.yaml:[0-9]+: "):
         Taxonomy.load(file)
 
 

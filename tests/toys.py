@@ -41,7 +41,7 @@ class ToyJudge:
             rating = 1 + int(picture.rgb.mean()) * 9 // 255
             three = (rating, rating, rating)
             yield Judgement(
-                ratings={d: three for d in DIMENSIONS}, rationale={d: f"brightness {rating}" for d in DIMENSIONS}
+                ratings=dict.fromkeys(DIMENSIONS, three), rationale=dict.fromkeys(DIMENSIONS, f"brightness {rating}")
             )
 
 

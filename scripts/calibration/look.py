@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageEnhance, ImageFilter
-from scripts.calibration.photos import PHOTOS, read_photos
 
 from healbench.images import load_picture
 from healbench.models.offline.content import mean_logits
 from healbench.models.offline.networks import ImageNet
 from healbench.models.offline.statistics import measure
+from scripts.calibration.photos import PHOTOS, read_photos
 
 RATED_SIDE = 768
 """Raters saw every photograph at this long side; small ones were enlarged."""
