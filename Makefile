@@ -39,10 +39,12 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "installing into $(VENV)/, about a minute"
 	$(PIP) --editable .
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "installing into $(VENV)/ with what the tests need, about two minutes"
 	$(PIP) --editable '.[dev]'
 	@touch $@ $(VENV)/.core
 
