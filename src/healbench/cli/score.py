@@ -1,47 +1,22 @@
-"""The command line: one verb a stage, in the paper's order; each a short function over the package.
+"""`healbench score`, `report` and `demo`: pictures in, scores and reasons out."""
 
-Results go to stdout, everything else to stderr. Exit 0: all done; 1: some rows are unscored; 2: usage or set-up.
-"""
+# ruff: noqa: PLC0415 - see healbench.cli.command
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import App, CycloptsError, Parameter, config
+from cyclopts import Parameter
 
-from healbench import __version__
-from healbench.errors import HealBenchError, UsageError
+from healbench.cli.command import AsJson, app, print_json, say
+from healbench.errors import UsageError
 
 if TYPE_CHECKING:
     from healbench.judge import Scoring
     from healbench.types import Sample
-
-# Each command imports what it needs, so that `healbench --help` costs no more than its own text.
-# ruff: noqa: PLC0415
-
-app = App(
-    name="healbench",
-    help="Measures whether a picture comforts the person who looks at it, and says why it fails.",
-    version=__version__,
-    config=[
-        config.Env("HEALBENCH_", command=True),
-        config.Toml("healbench.toml", must_exist=False, search_parents=False),
-    ],
-    help_format="plaintext",
-    help_epilogue="Start with `healbench demo`, or `healbench score photo.jpg`.",
-    sort_key=None,
-)
-taxonomy_app = App(name="taxonomy", help="Show the categories, or check a file of your own.", sort_key=1)
-app.command(taxonomy_app)
-
-
-AsJson = Annotated[bool, Parameter("--json", negative="")]
 
 
 @Parameter(name="*")
@@ -70,77 +45,6 @@ class ScoreOptions:
     questions: Path | None = None
     fail_below: float = 5.0
     fail_rating: int = 3
-
-
-@taxonomy_app.default
-def show_taxonomy(category: str | None = None, *, taxonomy: Path | None = None, as_json: AsJson = False) -> int:
-    """Show all categories, or one in full.
-
-    Args:
-        category: `coarse/fine`, or `fine` where that is unique.
-        taxonomy: file that takes the place of the embedded one.
-        as_json: machine output.
-    """
-    from healbench.console import print_category, print_taxonomy
-    from healbench.taxonomy import Taxonomy
-
-    known = Taxonomy.load(taxonomy)
-    if category is not None:
-        found = known.category(category)
-        _print_json(dataclasses.asdict(found) | {"id": found.id}) if as_json else print_category(found, known)
-    elif as_json:
-        pairs = [dataclasses.asdict(c) | {"id": c.id} for c in known.categories.values()]
-        classes = [dataclasses.asdict(c) for c in known.classes.values()]
-        _print_json({"name": known.name, "provenance": known.provenance, "classes": classes, "categories": pairs})
-    else:
-        print_taxonomy(known)
-    return 0
-
-
-@taxonomy_app.command(name="check")
-def check_taxonomy(file: Path) -> int:
-    """Check a taxonomy file of your own; mistakes come with their lines.
-
-    Args:
-        file: YAML of the shape of the embedded taxonomy.
-    """
-    from healbench.taxonomy import Taxonomy, check_taxonomy
-
-    problems = check_taxonomy(file)
-    for problem in problems:
-        print(f"{file}:{problem.line}: {problem.message}")
-    if problems:
-        _say(f"{len(problems)} to mend in {file}")
-        return 2
-    known = Taxonomy.load(file)
-    coarse = {c.coarse for c in known.categories.values()}
-    print(
-        f"{file}: {len(known.classes)} classes, {len(coarse)} coarse categories, {len(known.categories)} pairs, "
-        f"{len(known.valid)} of them valid"
-    )
-    return 0
-
-
-@app.command(sort_key=2)
-def questions(
-    category: str, *, taxonomy: Path | None = None, folder: Path | None = None, as_json: AsJson = False
-) -> int:
-    """Print the nine questions of a category.
-
-    Args:
-        category: `coarse/fine`, or `fine` where that is unique.
-        taxonomy: file that takes the place of the embedded taxonomy.
-        folder: folder that takes the place of the embedded questions.
-        as_json: machine output.
-    """
-    from healbench.console import print_questions
-    from healbench.questions import Questions
-    from healbench.taxonomy import Taxonomy
-
-    found = Taxonomy.load(taxonomy).category(category)
-    nine = Questions(folder).of(found)
-    _print_json(dataclasses.asdict(nine) | {"category": found.id}) if as_json else print_questions(nine)
-    return 0
 
 
 @app.command(sort_key=3)
@@ -193,27 +97,6 @@ def demo(*, out: Path = Path("healbench-demo"), as_json: AsJson = False) -> int:
     return _score(*_prepare((), DEMO, options), options, as_json)
 
 
-def main() -> None:
-    """Entry point of the `healbench` command."""
-    sys.exit(run(sys.argv[1:]))
-
-
-def run(arguments: list[str]) -> int:
-    """Runs one command line and returns its exit code; errors that are the user's are one message, no traceback."""
-    try:
-        return int(app(arguments, exit_on_error=False, print_error=False, result_action="return_value") or 0)
-    except CycloptsError as error:
-        _say(f"{error}\nSee `healbench --help`.")
-    except HealBenchError as error:
-        _say(f"error: {error}")
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone; Python would complain once more at exit
-    except KeyboardInterrupt:
-        _say("stopped; finished rows are kept: the same command with the same --out goes on")
-        return 130
-    return 2
-
-
 def _prepare(paths: Iterable[Path], file: Path | None, options: ScoreOptions) -> tuple[list[Sample], Scoring]:
     from healbench.runs import Settings, scoring
     from healbench.samples import samples_from_jsonl, samples_from_paths, with_defaults
@@ -251,7 +134,7 @@ def _score(chosen: list[Sample], parts: Scoring, options: ScoreOptions, as_json:
             rows.append(row)
             progress.advance(row)
             if as_json:
-                _print_json(row)
+                print_json(row)
 
         if options.out is None:
             for row in score_samples(chosen, parts):
@@ -263,9 +146,9 @@ def _score(chosen: list[Sample], parts: Scoring, options: ScoreOptions, as_json:
         print_scores(rows, parts.judge.notice)
     for row in rows:
         if row["unscored"]:
-            _say(f"unscored: {row['id']}: {row['unscored']['code']}: {row['unscored']['message']}")
+            say(f"unscored: {row['id']}: {row['unscored']['code']}: {row['unscored']['message']}")
     if page:
-        (_say if as_json else print)(f"report: {page}")
+        (say if as_json else print)(f"report: {page}")
     return 1 if any(row["unscored"] for row in rows) else 0
 
 
@@ -274,11 +157,3 @@ def _write_report(run_dir: Path) -> Path:
     from healbench.report.source import report_source
 
     return write_report(run_dir, report_source(run_dir))
-
-
-def _print_json(content: Any) -> None:
-    print(json.dumps(content, ensure_ascii=False), flush=True)
-
-
-def _say(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)
