@@ -16,7 +16,7 @@ from rich.text import Text
 from healbench.judge import Scoring
 from healbench.questions import VIEWER_OF_HUMAN, ask
 from healbench.taxonomy import Taxonomy
-from healbench.types import DIMENSIONS, Category, QuestionSet, Sample
+from healbench.types import DIMENSIONS, Category, Prompt, QuestionSet, Sample
 
 _out = Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else 160)
 _err = Console(stderr=True)
@@ -106,6 +106,18 @@ def print_questions(questions: QuestionSet) -> None:
             for rating, anchor in question.anchors.items():
                 _out.print(Text(f"      {rating:>2}  {anchor}", style="dim"))
     _out.print(Text(f"\n{questions.provenance}"))
+
+
+def print_prompts(prompts: Sequence[Prompt], provenance: str) -> None:
+    """Prompts under their categories."""
+    heading = ""
+    for prompt in prompts:
+        if prompt.category != heading:
+            _out.print(Text(f"\n{prompt.category}", style="bold"))
+            heading = prompt.category
+        _out.print(Text(f"  {prompt.id:<30} {prompt.text}"))
+        _out.print(Text(f"  {'':<30} edit: {prompt.instruction}", style="dim"))
+    _out.print(Text(f"\n{len(prompts)} prompts. {provenance}".rstrip()))
 
 
 def print_plan(samples: Sequence[Sample], parts: Scoring, out: object) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 from healbench.errors import UsageError
 from healbench.questions import ANCHORED, Questions
 from healbench.taxonomy import Taxonomy
-from healbench.types import Category, Embedder, Question, QuestionSet
+from healbench.types import Category, Embedder, Finding, Question, QuestionSet
 from healbench.yamlfile import read_yaml
 
 MAX_WORDS = 30
@@ -38,20 +37,6 @@ _NOT_COMFORT = re.compile(
 )
 _TEXT = re.compile(r"\b(text|described|prompt|caption|named in)\b", re.I)
 _SLOT = re.compile(r"{(\w*)}")
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One broken rule.
-
-    Attributes:
-        place: the pair, and the question in it where the rule is about one, e.g. `quiet_company/napping_cat heal.1`.
-        rule: its name, a key of `QUESTION_RULES` or `SET_RULES`.
-    """
-
-    place: str
-    rule: str
-    message: str
 
 
 def _too_long(question: Question) -> str | None:

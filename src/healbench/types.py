@@ -172,6 +172,37 @@ class QuestionSet:
 
 
 @dataclass(frozen=True, slots=True)
+class Prompt:
+    """One prompt of an eval set.
+
+    Attributes:
+        text: a caption-like description of one picture.
+        instruction: for editors: what would turn a neutral or uneasy photo towards the category.
+        tags: what the picture is like: region, season, time, medium, beings, viewpoint.
+    """
+
+    id: str
+    text: str
+    category: str
+    instruction: str
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One rule that a question or a prompt breaks.
+
+    Attributes:
+        place: which one, e.g. `quiet_company/napping_cat heal.1`.
+        rule: the rule's name.
+    """
+
+    place: str
+    rule: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Unscored:
     """Why a row has no score. A failure is never a number."""
 

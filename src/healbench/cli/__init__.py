@@ -9,11 +9,11 @@ import sys
 
 from cyclopts import CycloptsError
 
-from healbench.cli import questions, score, taxonomy
+from healbench.cli import evalset, questions, score, taxonomy
 from healbench.cli.command import app, say
 from healbench.errors import HealBenchError
 
-__all__ = ["app", "main", "questions", "run", "score", "taxonomy"]
+__all__ = ["app", "evalset", "main", "questions", "run", "score", "taxonomy"]
 
 
 def main() -> None:
