@@ -43,9 +43,7 @@ def show(
     from healbench.taxonomy import Taxonomy
 
     known = Taxonomy.load(taxonomy)
-    prompts = select(
-        load_eval_set(name), known, heal_class=heal_class, category=category, sample=sample, seed=seed
-    )
+    prompts = select(load_eval_set(name), known, heal_class=heal_class, category=category, sample=sample, seed=seed)
     if as_json:
         for prompt in prompts:
             print_json({**dataclasses.asdict(prompt), "heal_class": known.category(prompt.category).heal_class})
