@@ -162,6 +162,44 @@ def test_settings_come_from_flag_then_environment_then_file(tmp_path: Path, cup:
     assert row["category"] == CAT
 
 
+def test_output_is_utf8_whatever_the_locale_says(cup: Path) -> None:
+    env = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [str(Path(sys.executable).with_name("healbench")), "score", str(cup), "--text", "咖啡 ☕"]
+    done = subprocess.run([*command, "--json"], capture_output=True, check=True, env=env)
+    assert json.loads(done.stdout.decode("utf-8"))["text"] == "咖啡 ☕"
+    done = subprocess.run(command, capture_output=True, check=True, env=env)
+    assert "2·heal" in done.stdout.decode("utf-8")
+
+
+def test_a_file_name_that_is_no_utf8_is_scored_and_kept(tmp_path: Path, cup: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.jpg")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / name).write_bytes(cup.read_bytes())
+    for _ in range(2):
+        done = healbench("score", str(tmp_path / "in"), "--out", str(tmp_path / "run"))
+        assert done.returncode == 0, done.stderr
+    (row,) = map(json.loads, (tmp_path / "run" / "judgements.jsonl").read_text().splitlines())
+    assert row["id"] == name
+    assert len(list((tmp_path / "run" / "report" / "thumbs").iterdir())) >= 1
+
+
+def test_a_reader_that_goes_away_ends_the_command_quietly(cup: Path) -> None:
+    command = [str(Path(sys.executable).with_name("healbench")), "taxonomy"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
+
+
+def test_a_settings_file_that_is_no_toml_is_named(tmp_path: Path, cup: Path) -> None:
+    (tmp_path / "healbench.toml").write_text("[score\n")
+    done = healbench("score", str(cup), cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("healbench.toml: ")
+
+
 def test_a_dry_run_scores_nothing(tmp_path: Path, cup: Path) -> None:
     done = healbench("score", str(cup), "--dry-run", "--out", str(tmp_path / "run"))
     assert done.returncode == 0

@@ -65,7 +65,9 @@ def test_a_row_keeps_its_own_keys_and_finds_its_picture_beside_the_file(tmp_path
     ("bad", "message"),
     [
         ('{"id": "a"', "samples.jsonl:2: not JSON"),
+        ('{"id": "b", "image": "b.png", "text": "x \\ud800"}', "samples.jsonl:2: holds half a character"),
         ("[1, 2]", "samples.jsonl:2: not a JSON object"),
+        ('{"id": "b", "image": "b.png", "mine": NaN}', "samples.jsonl:2: not JSON (NaN is no JSON value)"),
         ('{"id": "b"}', "samples.jsonl:2: image: this key is missing"),
         (
             '{"id": "b", "image": "b.png", "text": "  "}',

@@ -82,6 +82,12 @@ def test_other_settings_are_refused_and_named(tmp_path: Path) -> None:
         assert run.rows == {"a": row("a")}
 
 
+def test_a_file_is_no_run_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RunFolderError, match="is a file; a run needs a folder"), folder(tmp_path / "file"):
+        pass
+
+
 def test_a_folder_of_something_else_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match="not a run folder"):
         read_run(tmp_path)

@@ -115,11 +115,9 @@ def _pictures(argument: Path) -> Iterator[tuple[str, Path]]:
 def _sample(path: Path, number: int, line: str, taxonomy: Taxonomy) -> Sample:
     place = f"{path.name}:{number}"
     try:
-        content = json.loads(line)
+        content = _decoded(line)
     except ValueError as error:
-        return _rejected(place, {}, f"{path}:{number}: not JSON ({error}); each line is one JSON object")
-    if not isinstance(content, dict):
-        return _rejected(place, {}, f"{path}:{number}: not a JSON object; each line is one with id and image")
+        return _rejected(place, {}, f"{path}:{number}: {error}")
     try:
         row = _Row.model_validate(content)
     except ValidationError as error:
@@ -141,6 +139,25 @@ def _sample(path: Path, number: int, line: str, taxonomy: Taxonomy) -> Sample:
         return replace(sample, category=taxonomy.category(row.category).id)
     except UsageError as error:
         return replace(sample, problem=Unscored("schema_violation", f"{path}:{number}: {error}"))
+
+
+def _decoded(line: str) -> dict[str, Any]:
+    try:
+        content = json.loads(line, parse_constant=_no_number)
+    except ValueError as error:
+        raise ValueError(f"not JSON ({error}); each line is one JSON object") from error
+    if not isinstance(content, dict):
+        raise ValueError("not a JSON object; each line is one with id and image")
+    try:
+        json.dumps(content, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError("holds half a character (a lone surrogate such as \\ud800)") from error
+    return content
+
+
+def _no_number(name: str) -> None:
+    """Python reads NaN and Infinity, JSON has neither: no row of ours could keep them."""
+    raise ValueError(f"{name} is no JSON value")
 
 
 def _rejected(place: str, content: dict[str, Any], message: str) -> Sample:

@@ -16,7 +16,6 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -24,6 +23,7 @@ from typing import Any, Self
 from filelock import FileLock, Timeout
 
 from healbench.errors import RunFolderError
+from healbench.files import cannot_write, cut_torn_line, json_line, now, replace_file
 from healbench.types import RETRIED_CODES
 
 SCHEMA = 1
@@ -74,6 +74,8 @@ class RunFolder:
         self._started = ""
 
     def __enter__(self) -> Self:
+        if self.path.exists() and not self.path.is_dir():
+            raise RunFolderError(f"{self.path}: is a file; a run needs a folder, choose another --out")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._lock.acquire()
@@ -83,7 +85,7 @@ class RunFolder:
                 "wait until it has finished or choose another --out"
             ) from None
         except OSError as error:
-            raise _cannot_write(self.path, error) from error
+            raise cannot_write(self.path, error) from error
         try:
             self._write_owner()
             self._started = self._check_settings()
@@ -100,7 +102,7 @@ class RunFolder:
 
     def write_samples(self, samples: Iterable[Row]) -> None:
         """Replaces `samples.jsonl` in one step."""
-        _replace(self.path / "samples.jsonl", "".join(_line(row) for row in samples))
+        replace_file(self.path / "samples.jsonl", "".join(json_line(row) for row in samples))
 
     def append(self, row: Row) -> None:
         """Adds a finished row.
@@ -110,7 +112,7 @@ class RunFolder:
         """
         if self.rows.get(row["id"]) == row:
             return  # tried again with the same outcome: the file already says so
-        data = _line(row).encode()
+        data = json_line(row).encode()
         try:
             while data:
                 data = data[os.write(self._file, data) :]
@@ -118,7 +120,7 @@ class RunFolder:
             if self._unsynced >= _SYNC_ROWS or time.monotonic() - self._synced_at > _SYNC_SECONDS:
                 self._sync()
         except OSError as error:
-            raise _cannot_write(self.path / "judgements.jsonl", error) from error
+            raise cannot_write(self.path / "judgements.jsonl", error) from error
         self.rows[row["id"]] = row
 
     def finish(self, counts: Mapping[str, int]) -> Row:
@@ -130,9 +132,9 @@ class RunFolder:
             "tokens": None,
             "cost": None,
             "started": self._started,
-            "finished": _now(),
+            "finished": now(),
         }
-        _replace(self.path / "run.json", json.dumps(about, ensure_ascii=False, indent=2) + "\n")
+        replace_file(self.path / "run.json", json.dumps(about, ensure_ascii=False, indent=2) + "\n")
         return about
 
     def _check_settings(self) -> str:
@@ -143,7 +145,7 @@ class RunFolder:
                 raise RunFolderError(
                     f"{self.path}: holds judgements of unknown settings: run.json is missing; choose another --out"
                 )
-            started = _now()
+            started = now()
             about = {
                 **self._about,
                 "counts": None,
@@ -152,7 +154,7 @@ class RunFolder:
                 "started": started,
                 "finished": None,
             }
-            _replace(path, json.dumps(about, ensure_ascii=False, indent=2) + "\n")
+            replace_file(path, json.dumps(about, ensure_ascii=False, indent=2) + "\n")
             return started
         before = read_run(self.path)
         changed = list(_differences(before, self._about))
@@ -167,9 +169,9 @@ class RunFolder:
         path = self.path / "judgements.jsonl"
         try:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-            _cut_torn_line(file)
+            cut_torn_line(file)
         except OSError as error:
-            raise _cannot_write(path, error) from error
+            raise cannot_write(path, error) from error
         return file
 
     def _sync(self) -> None:
@@ -181,7 +183,7 @@ class RunFolder:
         try:
             (self.path / ".owner").write_text(str(os.getpid()), encoding="ascii")
         except OSError as error:
-            raise _cannot_write(self.path, error) from error
+            raise cannot_write(self.path, error) from error
 
 
 def read_run(folder: Path) -> Row:
@@ -259,19 +261,6 @@ def is_final(row: Row) -> bool:
     return row["unscored"] is None or row["unscored"]["code"] not in RETRIED_CODES
 
 
-def _cut_torn_line(file: int) -> None:
-    """Removes what follows the last newline: the row that was being written when its process died."""
-    end = os.lseek(file, 0, os.SEEK_END)
-    position, tail = end, b""
-    while position > 0 and b"\n" not in tail:
-        step = min(65536, position)
-        position -= step
-        tail = os.pread(file, step, position)
-    keep = position + tail.rfind(b"\n") + 1 if b"\n" in tail else 0
-    if keep < end:
-        os.ftruncate(file, keep)
-
-
 def _differences(before: Row, now: Row) -> Iterator[str]:
     if before["command"] != now["command"]:
         yield f"command: {before['command']} before, {now['command']} now"
@@ -290,32 +279,3 @@ def _owner(folder: Path) -> str:
         return f" ({(folder / '.owner').read_text(encoding='ascii')})"
     except OSError:
         return ""
-
-
-def _line(row: Row) -> str:
-    # Escaping the line separators keeps one row one line for every reader, not only for ours.
-    text = json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").replace("\x85", "\\u0085") + "\n"
-
-
-def _replace(path: Path, text: str) -> None:
-    temporary = path.with_name(f"{path.name}.tmp")
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        raise _cannot_write(path, error) from error
-
-
-def _cannot_write(path: Path, error: OSError) -> RunFolderError:
-    return RunFolderError(
-        f"{path}: cannot be written ({error.strerror}); finished rows are safe: make room or choose another --out, "
-        "and the same command goes on where it stopped"
-    )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -5,6 +5,8 @@ Results go to stdout, everything else to stderr. Exit 0: all done; 1: some rows 
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 
 from cyclopts import CycloptsError
@@ -18,6 +20,9 @@ __all__ = ["app", "evalset", "main", "questions", "run", "score", "taxonomy"]
 
 def main() -> None:
     """Entry point of the `healbench` command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # whatever the locale says
     sys.exit(run(sys.argv[1:]))
 
 
@@ -26,11 +31,14 @@ def run(arguments: list[str]) -> int:
     try:
         return int(app(arguments, exit_on_error=False, print_error=False, result_action="return_value") or 0)
     except CycloptsError as error:
-        say(f"{error}\nSee `healbench --help`.")
+        place = "healbench.toml: " if "TOMLDecodeError" in str(error) else ""
+        say(f"{place}{error}\nSee `healbench --help`.")
     except HealBenchError as error:
         say(f"error: {error}")
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone; Python would complain once more at exit
+        # The reader of our output has gone. Python would complain once more at exit if it could.
+        sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - for good
+        return 1
     except KeyboardInterrupt:
         say("stopped; finished rows are kept: the same command with the same --out goes on")
         return 130

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,11 +116,21 @@ def _prepare(paths: Iterable[Path], file: Path | None, options: ScoreOptions) ->
     known = Taxonomy.load(options.taxonomy)
     category = known.category(options.category).id if options.category else None
     found = samples_from_jsonl(file, known) if file else samples_from_paths(given)
-    chosen = with_defaults(found[: options.limit], options.text, category)
+    chosen = with_defaults(found[: options.limit], _as_utf8(options.text), category)
     settings = Settings(
         options.judge, options.taxonomy, options.questions, FailureRule(options.fail_below, options.fail_rating)
     )
     return chosen, scoring(settings, suggests=any(s.category is None and s.problem is None for s in chosen))
+
+
+def _as_utf8(text: str | None) -> str | None:
+    """An argument as its bytes say, also where the locale is not UTF-8."""
+    if text is None:
+        return None
+    try:
+        return os.fsencode(text).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError("--text is not UTF-8") from error
 
 
 def _score(chosen: list[Sample], parts: Scoring, options: ScoreOptions, as_json: bool) -> int:
