@@ -257,3 +257,32 @@ def test_a_run_killed_twice_ends_with_the_same_rows_and_report(tmp_path: Path) -
 @pytest.mark.long
 def test_a_run_killed_at_twenty_moments_ends_with_the_same_rows_and_report(tmp_path: Path) -> None:
     kill_demo(tmp_path, times=20)
+
+
+def test_a_taxonomy_and_questions_of_ones_own_take_the_place_of_ours_everywhere(tmp_path: Path, cup: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(
+        "name: mine\nprovenance: made for a test\nheal_classes: [{id: calm, name: Plain Calm, definition: Being calm}]\n"
+        "coarse:\n- {id: cups, name: Cups, heal_class: calm, healing_function: Slows down., breakers: [a broken cup],\n"
+        "   fine: [{id: full, name: A full cup, definition: A cup of coffee., visual_cues: [a cup of coffee]}]}\n",
+        encoding="utf-8",
+    )
+    sets = tmp_path / "questions"
+    sets.mkdir()
+    ours = (ROOT / "src" / "healbench" / "data" / "questions" / "quiet_company.yaml").read_text(encoding="utf-8")
+    text = ours[: ours.index("  friendly_dog:")].replace("quiet_company", "cups").replace("napping_cat", "full")
+    (sets / "cups.yaml").write_text(text, encoding="utf-8")
+    out = tmp_path / "run"
+    done = healbench("score", str(cup), "--taxonomy", str(mine), "--questions", str(sets), "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    (row,) = map(json.loads, (out / "judgements.jsonl").read_text().splitlines())
+    assert (row["category"], row["heal_class"], row["category_source"]) == ("cups/full", "calm", "suggested")
+    assert "Plain Calm" in (out / "report" / "index.html").read_text(encoding="utf-8")
+    assert healbench("report", str(out)).returncode == 0
+    mine.write_text(mine.read_text().replace("A cup of coffee.", "A cup of tea."))
+    done = healbench("score", str(cup), "--taxonomy", str(mine), "--questions", str(sets), "--out", str(out))
+    assert done.returncode == 2
+    assert "taxonomy changed its content" in done.stderr
+    done = healbench("report", str(out))
+    assert done.returncode == 2
+    assert "has changed since" in done.stderr

@@ -26,6 +26,10 @@ def report_source(run_dir: Path) -> ReportInput:
     if not rows:
         raise RunFolderError(f"{run_dir}: holds no row yet; let its run go on first")
     taxonomy = Taxonomy.load(_path(run["config"]["taxonomy"]))
+    if taxonomy.digest != run["digests"]["taxonomy"]:
+        raise UsageError(
+            f"{taxonomy.path or 'the embedded taxonomy'}: has changed since {run_dir} was made; restore it"
+        )
     questions = Questions(_path(run["config"]["questions"]))
     used = {row["category"] for row in rows if row["category"] in taxonomy.categories and row["question_digest"]}
     rule = run["config"]["failure_rule"]
