@@ -1,5 +1,6 @@
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -250,6 +251,23 @@ def kill_demo(tmp_path: Path, times: int) -> None:
     assert json.loads(summaries[0]) == json.loads(summaries[1])
 
 
+def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    command = [str(Path(sys.executable).with_name("healbench")), "demo", "--out", str(out)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        file = out / "judgements.jsonl"
+        while not (file.exists() and file.stat().st_size):
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate()
+    assert process.returncode == 130
+    assert "the same command with the same --out goes on" in error
+    assert "Traceback" not in error
+    before = file.read_bytes()
+    assert healbench("demo", "--out", str(out)).returncode == 0
+    assert file.read_bytes().startswith(before[: before.rfind(b"\n") + 1])
+
+
 def test_a_run_killed_twice_ends_with_the_same_rows_and_report(tmp_path: Path) -> None:
     kill_demo(tmp_path, times=2)
 
@@ -262,7 +280,7 @@ def test_a_run_killed_at_twenty_moments_ends_with_the_same_rows_and_report(tmp_p
 def test_a_taxonomy_and_questions_of_ones_own_take_the_place_of_ours_everywhere(tmp_path: Path, cup: Path) -> None:
     mine = tmp_path / "mine.yaml"
     mine.write_text(
-        "name: mine\nprovenance: made for a test\nheal_classes: [{id: calm, name: Plain Calm, definition: Being calm}]\n"
+        "name: mine\nprovenance: a test\nheal_classes: [{id: calm, name: Plain Calm, definition: Being calm}]\n"
         "coarse:\n- {id: cups, name: Cups, heal_class: calm, healing_function: Slows down., breakers: [a broken cup],\n"
         "   fine: [{id: full, name: A full cup, definition: A cup of coffee., visual_cues: [a cup of coffee]}]}\n",
         encoding="utf-8",

@@ -115,7 +115,7 @@ def judged(tmp_path: Path, **change: Any) -> tuple[list[str], dict[str, Any]]:
         parts = replace(parts, rule=change.pop("rule"))
     if change.pop("pixels", False):
         picture(path, grey=10)
-    list(score_samples([replace(first, **change)], parts, {row["id"]: row}))
+    list(score_samples([replace(first, **change)], parts, {row["id"]: [row]}))
     return judge.asked, row
 
 
@@ -144,9 +144,21 @@ def test_only_failures_that_may_pass_are_tried_again(tmp_path: Path, code: Unsco
     failing = ToyJudge(lambda _: Judgement(unscored=Unscored(code, "then")))
     (row,) = score_samples([first], scoring(failing))
     judge = ToyJudge()
-    (second,) = score_samples([first], scoring(judge), {row["id"]: row})
+    (second,) = score_samples([first], scoring(judge), {row["id"]: [row]})
     assert judge.asked == (["x.png"] if again else [])
     assert (second["unscored"] is None) is again
+
+
+def test_a_picture_that_comes_back_is_not_judged_again(tmp_path: Path) -> None:
+    path = tmp_path / "x.png"
+    history: list[dict[str, Any]] = []
+    judge = ToyJudge()
+    for grey in (200, 10, 200, 10):
+        (row,) = score_samples([sample(picture(path, grey))], scoring(judge), {"x.png": history})
+        history.append(row)
+    assert judge.asked == ["x.png", "x.png"]
+    assert history[2] is history[0]
+    assert history[3] is history[1]
 
 
 def test_rows_come_in_order_however_many_there_are(tmp_path: Path) -> None:

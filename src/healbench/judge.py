@@ -82,27 +82,29 @@ class Scoring:
     rule: FailureRule = field(default_factory=FailureRule)
 
 
-def score_samples(samples: Iterable[Sample], scoring: Scoring, done: Mapping[str, Row] | None = None) -> Iterator[Row]:
+def score_samples(
+    samples: Iterable[Sample], scoring: Scoring, done: Mapping[str, Sequence[Row]] | None = None
+) -> Iterator[Row]:
     """Score rows (contract "Score row"), one a sample, in order. Nothing that is wrong with one stops the others.
 
     Args:
-        done: rows of an earlier start by id; one that is final and was made from the same picture, text, category and
-            judge is given back as it is, without a new judgement.
+        done: the rows of earlier starts by id; one that is final and was made from the same picture, text, category
+            and judge is given back as it is, without a new judgement.
     """
     remaining = iter(samples)
     while chunk := list(islice(remaining, CHUNK)):
         yield from _score_chunk(chunk, scoring, done or {})
 
 
-def _score_chunk(chunk: Sequence[Sample], scoring: Scoring, done: Mapping[str, Row]) -> Iterator[Row]:
+def _score_chunk(chunk: Sequence[Sample], scoring: Scoring, done: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
     ready: list[Row | None] = []  # None: to be judged
     samples: list[Sample] = []
     pictures: list[Picture] = []
     sets: list[QuestionSet] = []
     for sample in chunk:
-        earlier = done.get(sample.id)
-        if earlier is not None and is_final(earlier) and _is_about(earlier, sample, scoring):
-            ready.append(earlier)
+        answered = _answered(done.get(sample.id, ()), sample, scoring)
+        if answered is not None:
+            ready.append(answered)
             continue
         try:
             picture, full, questions = _prepare(sample, scoring)
@@ -193,9 +195,17 @@ def _row(
     }
 
 
-def _is_about(row: Row, sample: Sample, scoring: Scoring) -> bool:
-    """True if the row answers exactly what would be asked now, so that it need not be asked again."""
-    if sample.problem is not None or row["image_sha256"] != _sha256(sample):
+def _answered(rows: Sequence[Row], sample: Sample, scoring: Scoring) -> Row | None:
+    """The newest row that answers exactly what would be asked now, so that it need not be asked again."""
+    if sample.problem is not None or not rows:
+        return None
+    sha256 = _sha256(sample)
+    answers = (row for row in reversed(rows) if is_final(row) and _is_about(row, sample, sha256, scoring))
+    return next(answers, None)
+
+
+def _is_about(row: Row, sample: Sample, sha256: str | None, scoring: Scoring) -> bool:
+    if row["image_sha256"] != sha256:
         return False
     given = (
         row["category"] == sample.category if sample.category is not None else row["category_source"] == "suggested",
@@ -207,7 +217,7 @@ def _is_about(row: Row, sample: Sample, scoring: Scoring) -> bool:
     if category is None:
         return False
     full = replace(sample, category=category.id, text=row["text"])
-    now = _row(full, row["image_sha256"], scoring.questions.of(category), Judgement(), scoring)
+    now = _row(full, sha256, scoring.questions.of(category), Judgement(), scoring)
     return row_key(now) == row_key(row)
 
 

@@ -97,12 +97,12 @@ def score_into(folder: Path, samples: Sequence[Sample], parts: Scoring, on_row: 
     digests = {"judge": parts.judge.digest, "taxonomy": parts.taxonomy.digest}
     with RunFolder(folder, "score", config, digests=digests, versions=versions()) as run:
         run.write_samples(sample_row(s) for s in samples)
-        done = dict(run.rows)
+        done = {name: list(rows) for name, rows in run.history.items()}
         counts = {"total": len(samples), "scored": 0, "unscored": 0, "cached": 0}
         for row in score_samples(samples, parts, done):
             run.append(row)
             counts["unscored" if row["unscored"] else "scored"] += 1
-            counts["cached"] += done.get(row["id"]) is row
+            counts["cached"] += any(row is earlier for earlier in done.get(row["id"], ()))
             on_row(row)
         return run.finish(counts)
 

@@ -90,7 +90,11 @@ class RunFolder:
             self._write_owner()
             self._started = self._check_settings()
             self._file = self._open_rows()
-            self.rows = latest_rows(read_rows(self.path / "judgements.jsonl"))
+            written = list(read_rows(self.path / "judgements.jsonl"))
+            self.history: dict[str, list[Row]] = {}  # every row of an id: an earlier one may answer a question again
+            for row in written:
+                self.history.setdefault(row["id"], []).append(row)
+            self.rows = latest_rows(written)
         except BaseException:
             self._lock.release()
             raise
@@ -122,6 +126,7 @@ class RunFolder:
         except OSError as error:
             raise cannot_write(self.path / "judgements.jsonl", error) from error
         self.rows[row["id"]] = row
+        self.history.setdefault(row["id"], []).append(row)
 
     def finish(self, counts: Mapping[str, int]) -> Row:
         """Writes `run.json` for a run that has come to its end and returns it."""

@@ -24,6 +24,7 @@ app = App(
         config.Toml("healbench.toml", must_exist=False, search_parents=False),
     ],
     help_format="plaintext",
+    suppress_keyboard_interrupt=False,  # `run` says how to go on
     help_epilogue="Start with `healbench demo`, or `healbench score photo.jpg`.",
 )
 
