@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from healbench.judge import Scoring
+from healbench.question_review import Review
 from healbench.questions import VIEWER_OF_HUMAN, ask
 from healbench.taxonomy import Taxonomy
 from healbench.types import DIMENSIONS, Category, Prompt, QuestionSet, Sample
@@ -118,6 +119,34 @@ def print_prompts(prompts: Sequence[Prompt], provenance: str) -> None:
         _out.print(Text(f"  {prompt.id:<30} {prompt.text}"))
         _out.print(Text(f"  {'':<30} edit: {prompt.instruction}", style="dim"))
     _out.print(Text(f"\n{len(prompts)} prompts. {provenance}".rstrip()))
+
+
+def print_review(review: Review) -> None:
+    """Item statistics, worst first, and whose numbers they are."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("question", overflow="fold")
+    for column in ("n", "mean", "sd", "9-10", "1-2", "r within", "r cross"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("flags", overflow="fold")
+    for item in review.items[:_SHOWN]:
+        numbers = [f"{item.mean:.2f}", _or_dash(item.sd), f"{item.ceiling:.0%}", f"{item.floor:.0%}"]
+        numbers += [_or_dash(item.within_r), _or_dash(item.cross_r)]
+        table.add_row(Text(item.id), str(item.n), *numbers, ", ".join(item.flags))
+    _out.print(table)
+    flagged = sum(bool(set(item.flags) - {"few"}) for item in review.items)
+    few = sum("few" in item.flags for item in review.items)
+    rest = f"; the worst {_SHOWN} are shown" if len(review.items) > _SHOWN else ""
+    _out.print(f"{len(review.items)} questions, {flagged} flagged, {few} on too few pictures{rest}.")
+    for reason, n in review.left_out.items():
+        if n:
+            _out.print(f"{n} rows {reason} were left out.")
+    for notice in dict.fromkeys(run["config"].get("judge_notice") for run in review.runs):
+        if notice:
+            _out.print(Text(notice, style="bold"))
+
+
+def _or_dash(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
 
 
 def print_plan(samples: Sequence[Sample], parts: Scoring, out: object) -> None:

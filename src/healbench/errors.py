@@ -4,7 +4,8 @@
     ├── UsageError      the caller asked for something that cannot be (exit 2)
     ├── SetupError      the installation lacks something: an extra, a weight, a browser (exit 2)
     ├── RunFolderError  a run folder cannot be used: locked, other settings, disk full (exit 2)
-    └── ImageError      one picture cannot be used; becomes an unscored row, never stops the others
+    ├── ImageError      one picture cannot be used; becomes an unscored row, never stops the others
+    └── ChatError       one question to a chat model has no whole reply; becomes an unscored row likewise
 
 Every message names what is wrong, where, and what to do about it.
 """
@@ -12,7 +13,10 @@ Every message names what is wrong, where, and what to do about it.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from healbench.types import UnscoredCode
 
 
 class HealBenchError(Exception):
@@ -48,3 +52,16 @@ class ImageError(HealBenchError):
         self.code: ImageErrorCode = code
         self.path = path
         self.reason = reason
+
+
+class ChatError(HealBenchError):
+    """A chat model gave no whole reply, or none that can be used.
+
+    Args:
+        code: the unscored code of what was asked for.
+        message: what happened, and what to do about it where something can be done.
+    """
+
+    def __init__(self, code: UnscoredCode, message: str) -> None:
+        super().__init__(message)
+        self.code: UnscoredCode = code

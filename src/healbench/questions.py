@@ -63,7 +63,9 @@ class _Function(_Strict):
     quality: _CoarseQuestion
 
 
-class _File(_Strict):
+class QuestionFile(_Strict):
+    """The shape of the file of one coarse category."""
+
     coarse: Text
     function: _Function
     fine: dict[str, _Fine]
@@ -76,7 +78,7 @@ class Questions:
         self.path = folder  # None for the embedded ones
         self.folder = folder or EMBEDDED
         self.provenance = EMBEDDED_PROVENANCE if folder is None else OWN_PROVENANCE
-        self._files: dict[str, _File] = {}
+        self._files: dict[str, QuestionFile] = {}
         self._sets: dict[str, QuestionSet] = {}
         if not self.folder.is_dir():
             raise UsageError(f"{self.folder}: no such folder of questions")
@@ -98,7 +100,7 @@ class Questions:
                 raise UsageError(
                     f"no questions for {category.id!r}: {path} does not exist; write it or choose another category"
                 )
-            self._files[category.coarse] = read_yaml(path, _File)
+            self._files[category.coarse] = read_yaml(path, QuestionFile)
         file = self._files[category.coarse]
         if category.fine not in file.fine:
             raise UsageError(f"no questions for {category.id!r}: {path} has none for {category.fine!r}; add them there")
@@ -117,7 +119,7 @@ def ask(question: Question, viewer: str) -> str:
     return question.text.replace("{viewer}", viewer)
 
 
-def _three(file: _File, fine: str, dimension: Dimension) -> list[Question]:
+def _three(file: QuestionFile, fine: str, dimension: Dimension) -> list[Question]:
     coarse: _CoarseQuestion = getattr(file.function, dimension)
     pair: list[_FineQuestion] = getattr(file.fine[fine], dimension)
     first = Question(dimension, 0, "function", coarse.measures, coarse.text, coarse.anchors)

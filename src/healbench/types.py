@@ -351,3 +351,30 @@ class Embedder(Protocol):
     def embed_text(self, text: str) -> NDArray[np.float32]:
         """A unit vector, shape (d,)."""
         ...
+
+
+class Chat(Protocol):
+    """Text and pictures in, text out. Found by name in the entry-point group `healbench.chat`.
+
+    Attributes:
+        name: as on the command line, e.g. "openai:MODEL".
+        digest: changes whenever the same prompt goes to another model or with other settings.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def digest(self) -> str: ...
+
+    def reply(self, prompt: str, pictures: Sequence[Picture] = (), schema: Mapping[str, Any] | None = None) -> str:
+        """The model's own words, never empty and never made up here.
+
+        Args:
+            schema: JSON schema that the reply should follow; whoever asks still has to check the reply.
+
+        Raises:
+            ChatError: there is no whole reply: refused, cut off, empty, timed out, rate limited, server down.
+            SetupError: no reply can ever come: the key is missing or refused.
+            UsageError: no reply can ever come: the server knows no such model.
+        """
+        ...
