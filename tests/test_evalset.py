@@ -13,7 +13,7 @@ from healbench.evalset import check_eval_set, load_eval_set, select
 from healbench.plugins import load_adapter
 from healbench.taxonomy import Taxonomy
 from healbench.types import Prompt
-from scripts import evalset_tables
+from scripts import content_tables, evalset_tables
 
 TAXONOMY = Taxonomy.load()
 PROMPTS = load_eval_set()
@@ -125,3 +125,11 @@ def test_a_file_of_ones_own_is_read_with_line_numbers(tmp_path: Path, capsys: py
 
 def test_the_card_shows_the_sets_own_tables() -> None:
     assert evalset_tables.PAGE.read_text(encoding="utf-8") == evalset_tables.page()
+
+
+def test_the_review_page_counts_the_second_readers_own_records() -> None:
+    assert content_tables.PAGE.read_text(encoding="utf-8") == content_tables.page()
+    reviewed = {p.category for p in PROMPTS}
+    rows = [json.loads(line) for line in content_tables.PROMPT_REVIEW.read_text(encoding="utf-8").splitlines()]
+    assert {row["category"] for row in rows} == reviewed
+    assert sum(row["prompts"] for row in rows if "prompts" in row) == len(PROMPTS)
