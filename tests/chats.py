@@ -156,7 +156,7 @@ class ChatServer:
         if self.hold_after is not None and len(self.answered) >= self.hold_after:
             self.holding.set()
             self.go.wait(30)
-        prompt = body["messages"][0]["content"][0]["text"]
+        prompt = body["messages"][0]["content"][-1]["text"]
         reply = self.says(prompt)
         self.answered.append(prompt)
         return (200, {}, completion(reply))

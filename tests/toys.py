@@ -25,6 +25,7 @@ class ToyJudge:
     granularity: Granularity = "item"
     params: Mapping[str, Any] = {}
     notice = "A toy."
+    calls = 0
 
     def __init__(self, says: Callable[[Sample], Judgement] | None = None) -> None:
         self._says = says

@@ -19,8 +19,8 @@ from healbench.questions import VIEWER_OF_HUMAN, ask
 from healbench.taxonomy import Taxonomy
 from healbench.types import DIMENSIONS, Category, Prompt, QuestionSet, Sample
 
-_out = Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else 160)
-_err = Console(stderr=True)
+_out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 160)
+_err = Console(stderr=True, markup=False, emoji=False)
 
 _SHOWN = 40
 """Rows that are listed one by one; more are only summed up, the report has them all."""
@@ -155,8 +155,16 @@ def print_plan(samples: Sequence[Sample], parts: Scoring, out: object) -> None:
     broken = sum(s.problem is not None for s in samples)
     _out.print(
         f"{len(samples)} samples ({broken} with mistakes, {suggested} with a suggested category), "
-        f"judge {parts.judge.name}: 0 calls, 0 tokens, no money; rows go to {out or 'the terminal only'}"
+        f"judge {parts.judge.name}: {_calls(parts.judge.calls * (len(samples) - broken))}; "
+        f"rows go to {out or 'the terminal only'}"
     )
+
+
+def _calls(count: int) -> str:
+    if not count:
+        return "0 calls, 0 tokens, no money"
+    # About 1,900 tokens of questions and up to 3,300 of picture: 1568 pixels squared, 750 pixels a token.
+    return f"{count} calls, twice as many if every reply has to be mended; about {count * 4000:,} tokens in"
 
 
 def print_scores(rows: Sequence[dict[str, Any]], notice: str) -> None:

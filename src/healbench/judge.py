@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
 from healbench import __version__
+from healbench.chat_judge import ChatJudge
 from healbench.errors import ImageError, UsageError
 from healbench.images import load_picture
-from healbench.plugins import load_adapter
+from healbench.plugins import adapter_names, load_adapter
 from healbench.questions import Questions
 from healbench.store import Row, is_final, row_key
 from healbench.suggest import Suggester
@@ -36,18 +37,29 @@ from healbench.types import (
     Unscored,
 )
 
+OnReply = Callable[[str, str], None]
+
 CHUNK = 8
 """Pictures that are open at once; a judge may work on the samples of one chunk side by side."""
 
 
 def load_judge(spec: str = "offline", **options: Any) -> Judge:
-    """The judge of that name: `offline`, or a plugin's `NAME` or `NAME:ARGUMENT`.
+    """The judge of that name: `offline`, a chat model such as `openai:MODEL`, or a plugin's `NAME` or `NAME:ARGUMENT`.
+
+    Args:
+        options: for the adapter of a chat model, e.g. base_url.
 
     Raises:
         UsageError: nobody registered that name.
-        SetupError: it needs something that is not installed.
+        SetupError: it needs something that is not installed, or a key.
     """
-    judge: Judge = load_adapter("judge", spec, **options)
+    name = spec.partition(":")[0]
+    if name in adapter_names("chat") and name not in adapter_names("judge"):
+        return ChatJudge(load_adapter("chat", spec, **options))
+    given = sorted(option for option, value in options.items() if value is not None)
+    if given and name in adapter_names("judge"):
+        raise UsageError(f"the judge {name!r} takes no {', '.join(given)}")
+    judge: Judge = load_adapter("judge", spec)
     return judge
 
 
@@ -83,20 +95,26 @@ class Scoring:
 
 
 def score_samples(
-    samples: Iterable[Sample], scoring: Scoring, done: Mapping[str, Sequence[Row]] | None = None
+    samples: Iterable[Sample],
+    scoring: Scoring,
+    done: Mapping[str, Sequence[Row]] | None = None,
+    on_reply: OnReply | None = None,
 ) -> Iterator[Row]:
     """Score rows (contract "Score row"), one a sample, in order. Nothing that is wrong with one stops the others.
 
     Args:
         done: the rows of earlier starts by id; one that is final and was made from the same picture, text, category
             and judge is given back as it is, without a new judgement.
+        on_reply: is given a model's own words with their reference, before the row that refers to them is given out.
     """
     remaining = iter(samples)
     while chunk := list(islice(remaining, CHUNK)):
-        yield from _score_chunk(chunk, scoring, done or {})
+        yield from _score_chunk(chunk, scoring, done or {}, on_reply)
 
 
-def _score_chunk(chunk: Sequence[Sample], scoring: Scoring, done: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
+def _score_chunk(
+    chunk: Sequence[Sample], scoring: Scoring, done: Mapping[str, Sequence[Row]], on_reply: OnReply | None
+) -> Iterator[Row]:
     ready: list[Row | None] = []  # None: to be judged
     samples: list[Sample] = []
     pictures: list[Picture] = []
@@ -121,6 +139,8 @@ def _score_chunk(chunk: Sequence[Sample], scoring: Scoring, done: Mapping[str, S
             yield row
             continue
         full, picture, questions, judgement = next(judged)
+        if judgement.raw_reply is not None and on_reply is not None:
+            on_reply(reply_reference(judgement.raw_reply), judgement.raw_reply)
         yield _row(full, picture.sha256, questions, judgement, scoring)
 
 
@@ -190,7 +210,7 @@ def _row(
         "ratings": {d: list(scored.ratings[d]) for d in DIMENSIONS} if scored and scored.ratings else None,
         "rationale": {d: judgement.rationale.get(d) for d in DIMENSIONS} if scored else None,
         "repeats": 1,
-        "raw_reply_ref": None,
+        "raw_reply_ref": None if judgement.raw_reply is None else reply_reference(judgement.raw_reply),
         "unscored": {"code": score.code, "message": score.message} if isinstance(score, Unscored) else None,
     }
 
@@ -227,6 +247,11 @@ def _sha256(sample: Sample) -> str | None:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None
+
+
+def reply_reference(reply: str) -> str:
+    """What a row calls a model's own words; they stand in the run's `replies.jsonl`."""
+    return hashlib.sha256(reply.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
 def _from_ratings(ratings: Mapping[Dimension, Sequence[int | None]], rule: FailureRule) -> HealScore | Unscored:

@@ -9,6 +9,11 @@ from typing import Any
 from healbench.errors import SetupError, UsageError
 
 
+def adapter_names(group: str) -> tuple[str, ...]:
+    """What is registered in the entry-point group `healbench.GROUP`."""
+    return tuple(sorted({e.name for e in entry_points(group=f"healbench.{group}")}))
+
+
 def load_adapter(group: str, spec: str, **options: Any) -> Any:
     """Makes the adapter that `spec` names, `NAME` or `NAME:ARGUMENT`.
 
@@ -24,7 +29,7 @@ def load_adapter(group: str, spec: str, **options: Any) -> Any:
     found: dict[str, EntryPoint] = {e.name: e for e in entry_points(group=f"healbench.{group}")}
     if name not in found:
         near = difflib.get_close_matches(name, found, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(found)) or 'none'}"
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(adapter_names(group)) or 'none'}"
         raise UsageError(f"unknown {group} {name!r}; {hint}")
     try:
         factory = found[name].load()

@@ -30,12 +30,14 @@ class Settings:
         taxonomy: a file that takes the place of the embedded taxonomy.
         questions: a folder that takes the place of the embedded questions.
         rule: when a dimension fails.
+        base_url: of the server, for a chat model as judge.
     """
 
     judge: str = "offline"
     taxonomy: Path | None = None
     questions: Path | None = None
     rule: FailureRule = field(default_factory=FailureRule)
+    base_url: str | None = None
 
 
 def scoring(settings: Settings, *, suggests: bool) -> Scoring:
@@ -46,7 +48,8 @@ def scoring(settings: Settings, *, suggests: bool) -> Scoring:
     """
     taxonomy = Taxonomy.load(settings.taxonomy)
     suggester = Suggester(taxonomy, load_adapter("embedder", "offline")) if suggests else None
-    return Scoring(load_judge(settings.judge), taxonomy, Questions(settings.questions), suggester, settings.rule)
+    judge = load_judge(settings.judge, base_url=settings.base_url)
+    return Scoring(judge, taxonomy, Questions(settings.questions), suggester, settings.rule)
 
 
 def score(
@@ -99,7 +102,7 @@ def score_into(folder: Path, samples: Sequence[Sample], parts: Scoring, on_row: 
         run.write_samples(sample_row(s) for s in samples)
         done = {name: list(rows) for name, rows in run.history.items()}
         counts = {"total": len(samples), "scored": 0, "unscored": 0, "cached": 0}
-        for row in score_samples(samples, parts, done):
+        for row in score_samples(samples, parts, done, run.keep_reply):
             run.append(row)
             counts["unscored" if row["unscored"] else "scored"] += 1
             counts["cached"] += any(row is earlier for earlier in done.get(row["id"], ()))

@@ -3,6 +3,7 @@
     run.json          resolved settings, versions, digests, counts; replaced in one step
     samples.jsonl     what was asked for
     judgements.jsonl  one score row a line, only ever appended to
+    replies.jsonl     a chat model's own words, by the reference in the row
     report/           made from the three
 
 Rows go to the operating system one by one as they are finished, so a killed process loses none, and to the disk in
@@ -23,7 +24,7 @@ from typing import Any, Self
 from filelock import FileLock, Timeout
 
 from healbench.errors import RunFolderError
-from healbench.files import cannot_write, cut_torn_line, json_line, now, replace_file
+from healbench.files import append_line, cannot_write, cut_torn_line, json_line, now, replace_file
 from healbench.types import RETRIED_CODES
 
 SCHEMA = 1
@@ -127,6 +128,10 @@ class RunFolder:
             raise cannot_write(self.path / "judgements.jsonl", error) from error
         self.rows[row["id"]] = row
         self.history.setdefault(row["id"], []).append(row)
+
+    def keep_reply(self, reference: str, reply: str) -> None:
+        """Adds a model's own words to `replies.jsonl`; they were paid for once."""
+        append_line(self.path / "replies.jsonl", {"ref": reference, "reply": reply})
 
     def finish(self, counts: Mapping[str, int]) -> Row:
         """Writes `run.json` for a run that has come to its end and returns it."""

@@ -316,6 +316,7 @@ class Judge(Protocol):
         prompt_digest: of the prompt template; None for judges without one.
         params: settings that can change a rating; part of every row's key.
         notice: a sentence shown wherever the numbers are; "" where none is needed.
+        calls: to a model on some server, for each sample that all goes well with; 0 where nothing is asked.
     """
 
     @property
@@ -330,6 +331,8 @@ class Judge(Protocol):
     def params(self) -> Mapping[str, Any]: ...
     @property
     def notice(self) -> str: ...
+    @property
+    def calls(self) -> int: ...
 
     def judge(
         self, samples: Sequence[Sample], pictures: Sequence[Picture], question_sets: Sequence[QuestionSet]

@@ -26,7 +26,8 @@ class ScoreOptions:
     """How to score.
 
     Attributes:
-        judge: by name; "offline" is embedded.
+        judge: "offline" is embedded; "openai:MODEL" asks any OpenAI-compatible server.
+        base_url: of that server; without it the key in OPENAI_API_KEY is for the hosted one.
         category: for pictures that come without one; suggested from each picture if not given.
         text: for pictures that come without one; the definition of the category if not given.
         out: run folder for rows and report; the same folder again goes on where it stopped.
@@ -38,6 +39,7 @@ class ScoreOptions:
     """
 
     judge: str = "offline"
+    base_url: str | None = None
     category: str | None = None
     text: str | None = None
     out: Path | None = None
@@ -118,7 +120,11 @@ def _prepare(paths: Iterable[Path], file: Path | None, options: ScoreOptions) ->
     found = samples_from_jsonl(file, known) if file else samples_from_paths(given)
     chosen = with_defaults(found[: options.limit], _as_utf8(options.text), category)
     settings = Settings(
-        options.judge, options.taxonomy, options.questions, FailureRule(options.fail_below, options.fail_rating)
+        options.judge,
+        options.taxonomy,
+        options.questions,
+        FailureRule(options.fail_below, options.fail_rating),
+        options.base_url,
     )
     return chosen, scoring(settings, suggests=any(s.category is None and s.problem is None for s in chosen))
 

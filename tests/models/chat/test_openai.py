@@ -144,7 +144,7 @@ def test_pictures_go_as_jpeg_of_limited_size(tmp_path: Path) -> None:
     Image.fromarray(rgb).save(tmp_path / "wide.png")
     with ChatServer(says) as server:
         OpenAIChat("test-model", server.url).reply("look", [load_picture(tmp_path / "wide.png")])
-    text, picture = server.requests[0]["messages"][0]["content"]
+    picture, text = server.requests[0]["messages"][0]["content"]
     assert text == {"type": "text", "text": "look"}
     head, data = picture["image_url"]["url"].split(",")
     assert head == "data:image/jpeg;base64"

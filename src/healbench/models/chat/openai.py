@@ -56,8 +56,9 @@ class OpenAIChat:
 
     def reply(self, prompt: str, pictures: Sequence[Picture] = (), schema: Mapping[str, Any] | None = None) -> str:
         """See `healbench.types.Chat.reply`."""
-        content: list[dict[str, Any]] = [{"type": "text", "text": prompt}]
+        content: list[dict[str, Any]] = []  # pictures first: models rate better what they have seen before the question
         content += [{"type": "image_url", "image_url": {"url": _data_url(picture)}} for picture in pictures]
+        content.append({"type": "text", "text": prompt})
         if schema is None:
             return self._ask(content, None)
         if self._takes_schemas:

@@ -100,6 +100,7 @@ class OfflineJudge:
     granularity: Granularity = "item"
     params: Mapping[str, Any] = {}
     notice = NOTICE
+    calls = 0
 
     def __init__(self) -> None:
         self._content = Content()
